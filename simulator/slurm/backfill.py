@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
-from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
+from simulator.slurm.limits import is_over_anywhere, lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.plans import begin_plans, is_free, narrow, narrow_to_reservations, take_nodes
 from simulator.slurm.nodes.selection import choose_above, choose_later, choose_nodes, reset_weights
 from simulator.slurm.nodes.suspended import free_above, may_suspend
 from simulator.slurm.nodes.usable import copy_free, holds_whole_nodes, kept_shape, wants_gpus
 from simulator.slurm.preemption import may_preempt, preempt_for, release_candidates
-from simulator.slurm.rows import clear_counts, is_beyond, may_plan
+from simulator.slurm.rows import HAS_LEFT, PLANS, ROW, STARTS, TESTS, clear_counts, is_beyond, may_plan
 from simulator.slurm.starting import begin_job, hold, job_limit, plan_to_limits
 
 STARTED, PLANNED, NEITHER = range(3)
@@ -48,22 +48,41 @@ class Decisions(NamedTuple):
 
 @referring_apart
 def backfill_cycle(engine, waiting, decisions, now):
-    """Runs one cycle over the queue at second `now`. Jobs that start are running afterwards. Returns how many jobs it tested."""
-    settings, jobs = engine.site.settings, engine.jobs
+    """Runs one cycle over all rows at second `now`. Jobs that start are running afterwards. Returns how many jobs it tested."""
+    begin_cycle(engine, waiting, decisions, now)
+    cycle_down(engine, waiting, decisions, now)
+    return waiting.walk[TESTS]
+
+
+@referring_apart
+def begin_cycle(engine, waiting, decisions, now):
+    """A cycle begins at the head of the queue, with no plans."""
     plan_to_limits(engine, now)
-    begin_plans(engine.plans, now, settings)
+    begin_plans(engine.plans, now, engine.site.settings)
+    for k in range(decisions.length[0]):
+        waiting.planned[decisions.job[k]] = False
     decisions.length[0] = 0
     clear_counts(waiting)
+
+
+@referring_apart
+def cycle_down(engine, waiting, decisions, now):
+    """The cycle goes down the rows that it has not looked at. Returns whether it would look at more."""
+    settings, jobs, walk = engine.site.settings, engine.jobs, waiting.walk
     most_tests = min(settings.job_tests, waiting.most_tests[0])
-    tests, starts = 0, 0
-    for row in range(waiting.length[0]):
+    for row in range(walk[ROW], waiting.length[0]):
         job, partition = waiting.job[row], waiting.partition[row]
-        if engine.running.start[job] >= 0 or is_beyond(engine, waiting, row):
-            continue
-        plans = 0
+        if waiting.goes_on[row]:
+            if walk[HAS_LEFT] > 0:
+                continue
+        else:
+            walk[PLANS] = 0
+            walk[HAS_LEFT] = engine.running.start[job] >= 0 or is_beyond(engine, waiting, row)
+            if walk[HAS_LEFT] > 0:
+                continue
         while job >= 0:
-            if tests >= most_tests:
-                return tests
+            if walk[TESTS] >= most_tests:
+                return False
             if engine.running.start[job] >= 0:  # in another of its partitions
                 job = waiting.next_task[job]
                 continue
@@ -72,7 +91,7 @@ def backfill_cycle(engine, waiting, decisions, now):
                 break
             if too_many_jobs(engine, job):
                 break
-            tests += 1
+            walk[TESTS] += 1
             is_full = engine.plans.rows[0] >= settings.table_rows
             plannable = may_plan(settings, waiting, row, job)
             kind = consider(engine, decisions, job, partition, now + waiting.delay[row], plannable)
@@ -80,17 +99,19 @@ def backfill_cycle(engine, waiting, decisions, now):
                 break
             if kind == PLANNED:
                 if is_full:
-                    return tests
+                    return False
                 waiting.planned[job] = True
-                plans += 1
+                walk[PLANS] += 1
             else:
-                starts += 1
-                if 0 < settings.cycle_starts <= starts:
-                    return tests
+                walk[STARTS] += 1
+                if 0 < settings.cycle_starts <= walk[STARTS]:
+                    return False
             job = waiting.next_task[job]
-            if plans >= settings.array_plans:
+            if walk[PLANS] >= settings.array_plans:
                 break
-    return tests
+        walk[HAS_LEFT] = job >= 0 or walk[PLANS] >= settings.array_plans
+    walk[ROW] = waiting.length[0]
+    return True
 
 
 @referring_apart
@@ -123,9 +144,15 @@ def _place(engine, job, partition, now, plannable):
     # a job that may preempt others can start before any job ends, and a test for GPUs leaves its marks
     may_free = may_preempt(engine, job, partition) or may_suspend(engine, partition)
     may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_free
+    # a job with whole nodes weighs more from its first test on
+    whole = holds_whole_nodes(site, engine.jobs, job, partition)
+    if may_pass_over and not whole and site.settings.stops_at_limit == 0 and is_over_anywhere(engine, job):
+        return NEITHER, 0, 0, 0
+    _begin_with(site, scratch, partition, engine.jobs.features[job], now)
+    least = least_end(engine, scratch.base, shape, least_nodes) if may_pass_over else now
     time = now
     while True:
-        if time == now or len(site.reservation_times) > 0:
+        if time > now and len(site.reservation_times) > 0:
             _begin_with(site, scratch, partition, engine.jobs.features[job], now)
         earliest, first_end = narrow_to_reservations(engine, job, limit, time, now)
         if earliest < 0:
@@ -139,7 +166,8 @@ def _place(engine, job, partition, now, plannable):
         if left >= least_nodes:
             scratch.tested[job] = True
             # in most rounds too few of the nodes come free before others may
-            if not may_pass_over or later == 0 or free_by(engine, shape, later) >= least_nodes:
+            is_soon = later > 0 and may_pass_over
+            if not is_soon or (later >= least and free_by(engine, shape, later) >= least_nodes):
                 start, chosen = earliest_by_limits(engine, job, partition, now)
         if chosen == 0:
             if later == 0 or not plannable:
@@ -175,8 +203,9 @@ def _place(engine, job, partition, now, plannable):
 def _begin_with(site, scratch, partition, features, now):
     """The nodes of the partition that have the features and are not away."""
     nodes, featured = site.partition_nodes[partition], site.feature_nodes[features]
-    for node in range(len(scratch.base)):
-        scratch.base[node] = nodes[node] & featured[node] & (scratch.away[node] <= now)
+    base, away = scratch.base, scratch.away
+    for node in range(len(base)):
+        base[node] = nodes[node] & featured[node] & (away[node] <= now)
 
 
 @referring
@@ -253,7 +282,7 @@ def earliest_by_limits(engine, job, partition, now):
             if chosen > 0:
                 return BY_PREEMPTING, chosen
             return _end_running(engine, job, partition, (shape, NOT_GIVEN, True), now)
-    least = least_end(engine, shape, engine.jobs.min_nodes[job])
+    least = least_end(engine, engine.scratch.allowed, shape, engine.jobs.min_nodes[job])
     if least >= FOREVER and wants_gpus(engine.jobs, job) == 0:
         return now, 0
     return _end_running(engine, job, partition, (shape, least, False), now)
@@ -270,9 +299,9 @@ def free_by(engine, shape, time):
 
 
 @referring
-def least_end(engine, shape, nodes):
-    """The first end by limit after which so many allowed nodes can be used, each by itself."""
-    allowed, until, values = engine.scratch.allowed, engine.shapes.until, engine.scratch.taken
+def least_end(engine, allowed, shape, nodes):
+    """The first end by limit after which so many of the allowed nodes can be used, each by itself."""
+    until, values = engine.shapes.until, engine.scratch.taken
     count = 0
     least = np.int64(FOREVER)
     for node in range(len(allowed)):

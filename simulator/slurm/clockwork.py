@@ -41,12 +41,13 @@ MILLION = 1_000_000
     NEXT_EDGE,
     CAME,
     UNSCORED,
-) = range(24)
+    KEPT,
+) = range(25)
 """Places in `Replay.clock`: when each scheduler runs next, and how long the lists are. ASLEEP: 1 where backfill waits for something to
 change. CYCLE_US: what is left of the time that cycles took, below a second. BEGIN: the first second; jobs that were submitted before wait
 already. NOW: the second of the last events. NODES_FREED: 1 where an epilog has ended then. STOPS: of the next five.
 LAST_CHANGE, ENDED, PURGED, NEXT_EDGE: see simulator/slurm/changes.py. CAME: how many jobs have been submitted. UNSCORED: those of them
-whose priority nobody has given, where the loop STOPS_TO_SCORE."""
+whose priority nobody has given, where the loop STOPS_TO_SCORE. KEPT: how many jobs of the queue something keeps that may pass."""
 NEVER_STOPS, STOPS_TO_ORDER, STOPS_TO_LEARN, STOPS_TO_SCORE, HAS_STOPPED = range(5)
 """Whether the loop stops before schedulers run, so that somebody else orders the queue, learns from the jobs that have ended, or gives
 priorities to jobs that have come. HAS_STOPPED is added to why."""
@@ -70,8 +71,10 @@ class Replay(NamedTuple):
     runtime: IntArray  # (jobs,)
     epilog: IntArray  # (jobs,), seconds until its nodes can be used again
     test_us: int  # microseconds that a cycle takes for each job
-    clock: IntArray  # (24,)
+    clock: IntArray  # (25,)
     pending: IntArray  # (rows, 3), jobs that wait, their partitions and their priorities there, in order
+    queued: IntArray  # (partitions + reservations,), rows of each; those of a reservation are not among those of a partition
+    kept: IntArray  # (jobs,), jobs of the queue that a time or a dependency keeps
     room: IntArray  # (rows, 3), to sort the queue in
     eligible: IntArray  # (jobs,), second from which the job may start, NOT_GIVEN as long as something keeps it
     finished: IntArray  # (jobs,), when it ended, NOT_GIVEN before

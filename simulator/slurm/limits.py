@@ -15,7 +15,7 @@ import numpy as np
 
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring, referring_apart
-from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus
+from simulator.slurm.nodes.usable import node_gpus, node_memory, wanted_cpus, wants_gpus
 from simulator.slurm.settings import enforces_limits
 from simulator.slurm.state import Limits
 from traces.cluster.accounts import ROOT_ACCOUNT, Limit
@@ -79,6 +79,17 @@ def lacks_licences(engine, job):
 def over_limit(engine, job, chosen):
     """Whether the job on the `chosen` nodes of the scratch would exceed a limit on a resource. chosen: 0 for what it asked for."""
     return slot_exceeded(engine, job, chosen) >= 0
+
+
+@referring
+def is_over_anywhere(engine, job):
+    """Whether the job would exceed a limit on whatever nodes it got, since it takes no less than it asked for. Then nobody needs to look
+    for nodes. Not said of jobs with GPUs, since a test for these leaves marks on nodes, and of tasks that may be on fewer nodes."""
+    jobs, limits = engine.jobs, engine.limits
+    if limits.first[job] == limits.first[job + 1] or wants_gpus(jobs, job) > 0:
+        return False
+    on_nodes = jobs.min_nodes[job] * jobs.tasks_per_node[job] * jobs.cpus_per_task[job]
+    return (on_nodes == 0 or on_nodes >= wanted_cpus(jobs, job)) and over_limit(engine, job, 0)
 
 
 @referring_apart

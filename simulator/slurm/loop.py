@@ -11,7 +11,7 @@ from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
 from simulator.jobs.cluster import FOREVER
 from simulator.jobs.jobs import NEVER
-from simulator.slurm.backfill import STARTED, backfill_cycle
+from simulator.slurm.backfill import begin_cycle, cycle_down
 from simulator.slurm.changes import (
     may_start_later,
     next_run,
@@ -55,11 +55,12 @@ from simulator.slurm.clockwork import (
     WANT_ORDER,
 )
 from simulator.slurm.limits import count_elapsed, count_past, count_submitted
-from simulator.slurm.main_pass import main_pass
+from simulator.slurm.main_pass import begin_pass, pass_down
 from simulator.slurm.nodes.suspended import CANCEL, REQUEUE, SUSPEND, may_resume
 from simulator.slurm.preemption import REQUEUE_DELAY, group_of
 from simulator.slurm.priority import count_job, count_usage, decay_of
-from simulator.slurm.queue import fill_waiting, sort_queue
+from simulator.slurm.queue import begin_rows, count_queued, drop_rows, fill_rows, sort_queue
+from simulator.slurm.rows import STARTS, TESTS
 from simulator.slurm.starting import end_earlier, end_job, leave_node, move_end
 from simulator.slurm.submission import (
     give_up,
@@ -255,9 +256,13 @@ def renew_priorities(replay, now):
 def _pass(replay, depth, now):
     if replay.clock[PENDING] == 0:
         return
-    if fill_waiting(replay, replay.clock[PENDING], now) > 0:
+    engine, waiting = replay.engine, replay.waiting
+    if begin_rows(replay, now) > 0:
         wake(replay, now)
-    if main_pass(replay.engine, replay.waiting, depth, now) > 0:
+    begin_pass(engine, waiting)
+    while fill_rows(replay, now) and pass_down(engine, waiting, depth, now):
+        pass
+    if waiting.walk[STARTS] > 0:
         take_started(replay, now, False)
         wake(replay, now)
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
@@ -266,23 +271,24 @@ def _pass(replay, depth, now):
 @referring
 def _cycle(replay, now):
     """A cycle, after whose end the interval to the next one begins. After one that changes nothing backfill waits for a change."""
-    clock, settings = replay.clock, replay.engine.site.settings
+    clock, settings, waiting, decisions = replay.clock, replay.engine.site.settings, replay.waiting, replay.decisions
     clock[CYCLE_DUE] = now + settings.interval
     if clock[PENDING] == 0 or settings.backfills == 0:
         clock[ASLEEP] = 1
         return
-    fill_waiting(replay, replay.clock[PENDING], now)
-    replay.waiting.most_tests[0] = tests_before_break(replay, now)
-    spent = backfill_cycle(replay.engine, replay.waiting, replay.decisions, now) * replay.test_us
+    begin_rows(replay, now)
+    waiting.most_tests[0] = tests_before_break(replay, now)
+    begin_cycle(replay.engine, waiting, decisions, now)
+    while fill_rows(replay, now) and cycle_down(replay.engine, waiting, decisions, now):
+        pass
+    spent = waiting.walk[TESTS] * replay.test_us
     spent += spent // settings.yield_us * settings.sleep_us + clock[CYCLE_US]
     clock[CYCLE_DUE] += spent // MILLION
     clock[CYCLE_US] = spent % MILLION
     has_changed = replay.engine.plans.changes[0] > 0 or clock[LAST_CHANGE] >= now + spent // MILLION
     clock[ASLEEP] = int(not has_changed)
-    for k in range(replay.decisions.length[0]):
-        if replay.decisions.kind[k] == STARTED:
-            take_started(replay, now, True)
-            break
+    if waiting.walk[STARTS] > 0:
+        take_started(replay, now, True)
     _end_victims(replay, now, NOT_GIVEN, NOT_GIVEN)
 
 
@@ -290,17 +296,22 @@ def _cycle(replay, now):
 def take_started(replay, now, by_backfill):
     """Jobs that have started leave the queue, and their ends are noted."""
     clock, pending, running = replay.clock, replay.pending, replay.engine.running
-    kept = 0
-    for k in range(clock[PENDING]):
-        job = pending[k, 0]
+    place, kept = 0, 0
+    while place < clock[PENDING] and running.to_leave[0] > 0:
+        job, partition = pending[place, 0], pending[place, 1]
         if running.start[job] < 0:
             for column in range(pending.shape[1]):
-                pending[kept, column] = pending[k, column]
+                pending[kept, column] = pending[place, column]
             kept += 1
-        elif running.partition[job] == pending[k, 1]:
-            replay.backfilled[job] = by_backfill
-            note_end(replay, job)
-    clock[PENDING] = kept
+        else:
+            running.to_leave[0] -= 1
+            count_queued(replay, job, partition, -1)
+            if running.partition[job] == partition:
+                replay.backfilled[job] = by_backfill
+                note_end(replay, job)
+        place += 1
+    running.to_leave[0] = 0
+    drop_rows(replay, place, kept)
 
 
 @referring

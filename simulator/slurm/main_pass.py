@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 from simulator.compiled import referring, referring_apart
-from simulator.slurm.limits import lacks_licences, over_limit, too_many_jobs
+from simulator.slurm.limits import is_over_anywhere, lacks_licences, over_limit, too_many_jobs
 from simulator.slurm.nodes.plans import covers_all
 from simulator.slurm.nodes.selection import choose_above, reset_weights
 from simulator.slurm.preemption import preempt_for
-from simulator.slurm.rows import LETS_ALL_PASS
+from simulator.slurm.rows import HAS_LEFT, LETS_ALL_PASS, ROW, STARTS, TESTS
 from simulator.slurm.starting import begin_job, job_limit
 
-STARTS, PASSED_OVER, BLOCKS = range(3)
+STARTS_NOW, PASSED_OVER, BLOCKS = range(3)
 """What becomes of a job: it starts, it is passed over, or it blocks its partition for the rest of the pass."""
 
 
 @referring_apart
 def main_pass(engine, waiting, depth, now):
-    """Runs one pass over the queue at second `now`, down to `depth` jobs. Returns how many started. `scratch.open_nodes` and
+    """Runs one pass over all rows at second `now`, down to `depth` jobs. Returns how many started. `scratch.open_nodes` and
     `scratch.failed` say what is closed."""
-    scratch, jobs, settings = engine.scratch, engine.jobs, engine.site.settings
+    begin_pass(engine, waiting)
+    pass_down(engine, waiting, depth, now)
+    return waiting.walk[STARTS]
+
+
+@referring
+def begin_pass(engine, waiting):
+    """A pass begins at the head of the queue."""
+    scratch = engine.scratch
     waiting.partition_tests[:] = 0
+    waiting.walk[:] = 0
     scratch.open_nodes[:] = True
     scratch.failed[:] = False
     scratch.failed_reservation[:] = False
-    started = 0
-    looked_at = 0
-    for row in range(waiting.length[0]):
+
+
+@referring_apart
+def pass_down(engine, waiting, depth, now):
+    """The pass goes down the rows that it has not looked at. Returns whether it may start something further down."""
+    scratch, jobs, settings, walk = engine.scratch, engine.jobs, engine.site.settings, waiting.walk
+    for row in range(walk[ROW], waiting.length[0]):
+        if waiting.goes_on[row] and walk[HAS_LEFT] > 0:
+            continue
         job, partition = waiting.job[row], waiting.partition[row]
         while job >= 0:
             own = jobs.reservation[job]
@@ -38,23 +53,41 @@ def main_pass(engine, waiting, depth, now):
             waiting.partition_tests[partition] += 1
             if 0 < settings.partition_depth < waiting.partition_tests[partition]:
                 break
-            looked_at += 1
-            if looked_at > depth:
-                return started
+            walk[TESTS] += 1
+            if walk[TESTS] > depth:
+                return False
             limit = jobs.array_limit[job]
             if limit > 0 and engine.running.array_running[jobs.array[job]] >= limit:
                 break
             outcome = _try_to_start(engine, job, partition, now)
-            if outcome == STARTS:
-                started += 1
-                if 0 < settings.pass_starts <= started:
-                    return started
+            if outcome == STARTS_NOW:
+                walk[STARTS] += 1
+                if 0 < settings.pass_starts <= walk[STARTS]:
+                    return False
                 job = waiting.next_task[job]
                 continue
             if outcome == BLOCKS and waiting.reserves[row] != LETS_ALL_PASS:
                 close_partition(engine, own, partition)
             break
-    return started
+        walk[HAS_LEFT] = job >= 0
+    walk[ROW] = waiting.length[0]
+    return _is_open_behind(scratch, waiting.behind)
+
+
+@referring
+def _is_open_behind(scratch, behind):
+    """Whether a job further down is of a partition or a reservation that is not closed."""
+    is_open = False
+    for place in range(len(behind)):
+        is_open = is_open or (behind[place] > 0 and not is_place_closed(scratch, place))
+    return is_open
+
+
+@referring
+def is_place_closed(scratch, place):
+    """Whether a partition, or behind those a reservation, is closed."""
+    partitions = len(scratch.failed)
+    return scratch.failed[place] if place < partitions else scratch.failed_reservation[place - partitions]
 
 
 @referring
@@ -65,9 +98,9 @@ def close_partition(engine, reservation, partition):
         scratch.failed_reservation[reservation] = True
         return
     scratch.failed[partition] = True
-    for node in range(len(scratch.open_nodes)):
-        if engine.site.partition_nodes[partition, node]:
-            scratch.open_nodes[node] = False
+    nodes, is_open = engine.site.partition_nodes[partition], scratch.open_nodes
+    for node in range(len(is_open)):
+        is_open[node] &= not nodes[node]
 
 
 @referring
@@ -75,27 +108,32 @@ def _try_to_start(engine, job, partition, now):
     site, scratch = engine.site, engine.scratch
     if too_many_jobs(engine, job) or lacks_licences(engine, job):
         return PASSED_OVER
-    nodes = site.partition_nodes[partition]
-    featured = site.feature_nodes[engine.jobs.features[job]]
-    for node in range(len(scratch.allowed)):
-        scratch.allowed[node] = (
-            nodes[node]
-            & featured[node]
-            & scratch.open_nodes[node]
-            & (scratch.completing[node] <= now)
-            & (scratch.away[node] <= now)
-        )
-    if not reservations_allow(engine, job, now, job_limit(engine, job, partition)):
-        return PASSED_OVER if engine.jobs.reservation[job] < 0 else BLOCKS
+    is_over = is_over_anywhere(engine, job)
+    if not is_over or len(site.reservation_times) > 0:
+        _allow(engine, job, partition, now)
+        if not reservations_allow(engine, job, now, job_limit(engine, job, partition)):
+            return PASSED_OVER if engine.jobs.reservation[job] < 0 else BLOCKS
     reset_weights(engine, partition)
-    chosen = choose_above(engine, job, partition)
+    scratch.tested[job] = True
+    chosen = 0 if is_over else choose_above(engine, job, partition)
     if over_limit(engine, job, chosen):
         return BLOCKS if site.settings.stops_at_limit > 0 else PASSED_OVER
     if chosen == 0:
         preempt_for(engine, job, partition, now)
         return BLOCKS
     begin_job(engine, job, partition, chosen, now)
-    return STARTS
+    return STARTS_NOW
+
+
+@referring
+def _allow(engine, job, partition, now):
+    """Allows the nodes of the partition that have the job's features, are open, and neither complete nor are away."""
+    site, scratch = engine.site, engine.scratch
+    nodes, featured = site.partition_nodes[partition], site.feature_nodes[engine.jobs.features[job]]
+    # a loop that reads fields of the state takes them anew for each node
+    allowed, is_open, completing, away = scratch.allowed, scratch.open_nodes, scratch.completing, scratch.away
+    for node in range(len(allowed)):
+        allowed[node] = nodes[node] & featured[node] & is_open[node] & (completing[node] <= now) & (away[node] <= now)
 
 
 @referring

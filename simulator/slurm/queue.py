@@ -9,6 +9,7 @@ import numpy as np
 
 from simulator.cluster.requests import NOT_GIVEN
 from simulator.compiled import referring, referring_apart
+from simulator.slurm.clockwork import KEPT, PENDING
 from simulator.slurm.rows import HAS_NO_PLAN, LETS_ALL_PASS, RESERVES
 
 _AFTER, _AFTER_ANY, _AFTER_OK, _AFTER_NOT_OK = range(4)
@@ -32,14 +33,45 @@ def goes_before(engine, row, other):
 
 @referring_apart
 def enqueue(engine, queue, length, job, partition, priority):
-    """A job takes its place behind those that go before it. The queue has `length` rows without it."""
+    """A job takes its place behind those that go before it. The queue has `length` rows without it, in order."""
     queue[length, 0] = job
     queue[length, 1] = partition
     queue[length, 2] = priority
-    place = length
-    while place > 0 and goes_before(engine, queue[place], queue[place - 1]):
-        _exchange(queue, place, place - 1)
-        place -= 1
+    low, high = 0, length
+    while low < high:
+        middle = (low + high) // 2
+        if goes_before(engine, queue[length], queue[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    for place in range(length, low, -1):
+        _copy(queue, place - 1, queue, place)
+    queue[low, 0] = job
+    queue[low, 1] = partition
+    queue[low, 2] = priority
+
+
+@referring
+def count_queued(replay, job, partition, sign):
+    """A row joins the queue (sign 1), or leaves it (-1)."""
+    replay.queued[kind_of(replay.engine, job, partition)] += sign
+
+
+@referring
+def kind_of(engine, job, partition):
+    """The place of the row's partition, or behind those of all partitions that of its reservation."""
+    own = engine.jobs.reservation[job]
+    return partition if own < 0 else len(engine.scratch.failed) + own
+
+
+@referring
+def drop_rows(replay, place, kept):
+    """Closes the gap between the first `kept` rows of the queue and those from `place` on."""
+    clock, pending = replay.clock, replay.pending
+    if kept < place:
+        for row in range(place, clock[PENDING]):
+            _copy(pending, row, pending, row - place + kept)
+    clock[PENDING] += kept - place
 
 
 @referring_apart
@@ -91,12 +123,6 @@ def _copy(source, row, target, place):
 
 
 @referring
-def _exchange(queue, row, other):
-    for column in range(3):
-        queue[row, column], queue[other, column] = queue[other, column], queue[row, column]
-
-
-@referring
 def eligible_from(replay, job, now):
     """The second from which nothing keeps the job, NOT_GIVEN if something does."""
     jobs = replay.engine.jobs
@@ -113,34 +139,64 @@ def eligible_from(replay, job, now):
 
 
 @referring
-def fill_waiting(replay, length, now):
-    """The rows that a scheduler looks at: eligible jobs, and of an array its first eligible task, with the others behind it.
+def begin_rows(replay, now):
+    """A scheduler begins at the head of the queue: no rows yet. Returns how many jobs may start from now on that something has kept."""
+    waiting = replay.waiting
+    waiting.length[0] = 0
+    waiting.place[0] = 0
+    for kind in range(len(waiting.behind)):
+        waiting.behind[kind] = replay.queued[kind]
+    return _note_eligible(replay, now)
 
-    Returns how many rows were not eligible before."""
-    waiting, jobs = replay.waiting, replay.engine.jobs
-    count, new, task = 0, 0, np.int64(NOT_GIVEN)
-    for k in range(length):
-        job, partition = replay.pending[k, 0], replay.pending[k, 1]
-        if replay.eligible[job] < 0:
-            replay.eligible[job] = eligible_from(replay, job, now)
-            new += replay.eligible[job] >= 0
+
+@referring
+def _note_eligible(replay, now):
+    clock, running = replay.clock, replay.engine.running
+    new, left = 0, 0
+    for k in range(clock[KEPT]):
+        job = replay.kept[k]
+        if replay.eligible[job] >= 0 or replay.finished[job] >= 0 or running.start[job] >= 0:
+            continue
+        replay.eligible[job] = eligible_from(replay, job, now)
+        if replay.eligible[job] >= 0:
+            new += 1
+        else:
+            replay.kept[left] = job
+            left += 1
+    clock[KEPT] = left
+    return new
+
+
+@referring
+def fill_rows(replay, now):
+    """Adds the rows that a scheduler looks at next: eligible jobs, and of an array its first eligible task, with the others behind it. Most
+    passes end near the head of the queue, so it is taken in parts, each as long as those before. Returns whether there was a part."""
+    waiting, jobs, pending = replay.waiting, replay.engine.jobs, replay.pending
+    count, task = waiting.length[0], np.int64(NOT_GIVEN)
+    begin = waiting.place[0]
+    end = min(max(waiting.part[0], 2 * begin), replay.clock[PENDING])
+    for place in range(begin, end):
+        job, partition = pending[place, 0], pending[place, 1]
+        waiting.behind[kind_of(replay.engine, job, partition)] -= 1
         if replay.eligible[job] < 0:
             continue
+        goes_on = False
         if count > 0 and jobs.array[job] >= 0:
             before = waiting.job[count - 1]
-            if jobs.array[before] == jobs.array[job] and waiting.partition[count - 1] == partition:
-                waiting.next_task[task] = job
-                waiting.next_task[job] = NOT_GIVEN
-                task = job
-                continue
-        task = job
+            goes_on = jobs.array[before] == jobs.array[job] and waiting.partition[count - 1] == partition
         waiting.next_task[job] = NOT_GIVEN
-        waiting.reserves[count] = _reserves(replay, k, now)
-        waiting.job[count] = job
-        waiting.partition[count] = partition
-        count += 1
+        if goes_on and task >= 0:
+            waiting.next_task[task] = job
+        else:
+            waiting.goes_on[count] = goes_on
+            waiting.reserves[count] = _reserves(replay, place, now)
+            waiting.job[count] = job
+            waiting.partition[count] = partition
+            count += 1
+        task = job
     waiting.length[0] = count
-    return new
+    waiting.place[0] = end
+    return end > begin
 
 
 @referring

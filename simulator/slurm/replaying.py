@@ -206,6 +206,8 @@ def new_replay(
         test_us=phases.test_us,
         clock=clock,
         pending=np.zeros((rows + 1, 3), dtype=np.int64),
+        queued=np.zeros(len(arrays.max_time) + len(arrays.reservation_times), dtype=np.int64),
+        kept=np.zeros(num_jobs + 1, dtype=np.int64),
         room=np.zeros((rows + 1, 3), dtype=np.int64),
         eligible=none.copy(),
         finished=none.copy(),
@@ -221,7 +223,7 @@ def new_replay(
 
 def _first_clock(settings: Settings, period_s: int, phases: Phases, first: int) -> IntArray:
     """The clock at `first`, the second at which a replay begins."""
-    clock = np.zeros(24, dtype=np.int64)
+    clock = np.zeros(25, dtype=np.int64)
     clock[BEGIN] = first
     clock[CYCLE_DUE], clock[FULL_DUE] = first + phases.cycle_s, first + phases.full_s
     clock[BATCH_DUE], clock[LAST_BATCH], clock[LAST_PERIOD] = FOREVER, first - 60, first
@@ -250,7 +252,9 @@ def _jobs_to_come(
 def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:
     nothing = np.zeros((3, rows), dtype=np.int64)
     next_task = np.zeros(len(jobs.submit), dtype=np.int64)
-    return waiting_rows((nothing[0], nothing[1], nothing[2]), 0, next_task, jobs, len(arrays.max_time))
+    return waiting_rows(
+        (nothing[0], nothing[1], nothing[2]), 0, next_task, jobs, len(arrays.max_time), len(arrays.reservation_times)
+    )
 
 
 def _decisions(rows: int, num_nodes: int) -> Decisions:

@@ -15,9 +15,18 @@ LETS_ALL_PASS, HAS_NO_PLAN, RESERVES = range(3)
 """What a waiting job keeps from others. With HAS_NO_PLAN it closes its partition in the main scheduler, and has no planned nodes."""
 
 
+FIRST_PART = 128
+"""Rows of the queue that a scheduler takes at first."""
+ROW, TESTS, STARTS, PLANS, HAS_LEFT = range(5)
+"""How far a scheduler has come down the queue: the row that is next, jobs that it has looked at and started, tasks of the row's array that
+it has planned, and whether it has left the array without looking at all of its tasks."""
+
+
 class WaitingRows(NamedTuple):
-    """The queue of a cycle, in order. next_task: the next waiting task of a job's array, NOT_GIVEN for none. planned: those that the cycle
-    has planned. most_tests: jobs that a cycle may test before it is broken off. The others are room for counts."""
+    """The queue of a pass or a cycle, in order, as far as a scheduler has come. next_task: the next waiting task of a job's array,
+    NOT_GIVEN for none. goes_on: rows with more tasks of the array before. planned: those that the cycle has planned. most_tests: jobs that
+    a cycle may test before it is broken off. place: of the next job of the queue. part: how many of them a scheduler takes at first.
+    behind: jobs of each partition and each reservation from there on. walk: see above. The others are room for counts."""
 
     length: NDArray[np.int64]  # (1,)
     job: NDArray[np.int64]  # (rows,)
@@ -25,11 +34,16 @@ class WaitingRows(NamedTuple):
     delay: NDArray[np.int64]  # (rows,), seconds that the cycle takes to come to the job
     reserves: NDArray[np.int64]  # (rows,), LETS_ALL_PASS, HAS_NO_PLAN or RESERVES
     next_task: NDArray[np.int64]  # (jobs,)
+    goes_on: NDArray[np.bool_]  # (rows,)
     planned: NDArray[np.bool_]  # (jobs,)
     user_tests: NDArray[np.int64]  # (users, partitions + 1), the last column for all partitions
     member_tests: NDArray[np.int64]  # (members + 1,), the last one for jobs of no association
     partition_tests: NDArray[np.int64]  # (partitions,)
     most_tests: NDArray[np.int64]  # (1,)
+    place: NDArray[np.int64]  # (1,)
+    part: NDArray[np.int64]  # (1,)
+    behind: NDArray[np.int64]  # (partitions + reservations,)
+    walk: NDArray[np.int64]  # (5,)
 
 
 def waiting_rows(
@@ -38,6 +52,7 @@ def waiting_rows(
     next_task: NDArray[np.int64],
     jobs: Requests,
     num_partitions: int,
+    num_reservations: int = 0,
 ) -> WaitingRows:
     """A queue of `length` rows, in which every job reserves what it is planned on. rows: jobs, partitions and delays."""
     users, members = int(jobs.user.max(initial=0)) + 1, int(jobs.member.max(initial=-1)) + 1
@@ -46,18 +61,23 @@ def waiting_rows(
         *rows,
         np.full(len(rows[0]), RESERVES),
         next_task,
+        np.zeros(len(rows[0]), dtype=np.bool_),
         np.zeros(len(next_task), dtype=np.bool_),
         np.zeros((users, num_partitions + 1), dtype=np.int64),
         np.zeros(members + 1, dtype=np.int64),
         np.zeros(num_partitions, dtype=np.int64),
         np.array([FOREVER]),
+        np.zeros(1, dtype=np.int64),
+        np.array([FIRST_PART]),
+        np.zeros(num_partitions + num_reservations, dtype=np.int64),
+        np.zeros(HAS_LEFT + 1, dtype=np.int64),
     )
 
 
 @referring
 def clear_counts(waiting):
-    """A cycle begins."""
-    waiting.planned[:] = False
+    """A cycle begins. `planned` is not of it."""
+    waiting.walk[:] = 0
     waiting.user_tests[:] = 0
     waiting.member_tests[:] = 0
     waiting.partition_tests[:] = 0

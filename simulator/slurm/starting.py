@@ -18,6 +18,8 @@ def begin_job(engine, job, partition, chosen, now):
         running.cpus[first + k] = scratch.cpus[k]
     running.nodes[job] = chosen
     running.start[job] = now
+    for k in range(engine.jobs.partitions.shape[1]):
+        running.to_leave[0] += engine.jobs.partitions[job, k] >= 0
     running.end[job] = now + job_limit(engine, job, partition)
     running.partition[job] = partition
     _note_running(engine, job)
@@ -38,10 +40,9 @@ def begin_job(engine, job, partition, chosen, now):
 def _note_running(engine, job):
     """The job joins those that run, by their ends, also on each of its nodes."""
     running = engine.running
-    place = running.length[0]
-    while place > 0 and ends_after(running, running.job[place - 1], job):
-        running.job[place] = running.job[place - 1]
-        place -= 1
+    place = _place_by_end(running, job)
+    for k in range(running.length[0], place, -1):
+        running.job[k] = running.job[k - 1]
     running.job[place] = job
     running.length[0] += 1
     for row in range(running.first[job], running.first[job] + running.nodes[job]):
@@ -61,12 +62,22 @@ def _note_running(engine, job):
 
 
 @referring
+def _place_by_end(running, job):
+    """The place behind all running jobs that do not end after this one."""
+    low, high = 0, running.length[0]
+    while low < high:
+        middle = (low + high) // 2
+        if ends_after(running, running.job[middle], job):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@referring
 def _forget_running(engine, job):
     running = engine.running
-    place = 0
-    while running.job[place] != job:
-        place += 1
-    for k in range(place, running.length[0] - 1):
+    for k in range(_place_by_end(running, job) - 1, running.length[0] - 1):
         running.job[k] = running.job[k + 1]
     running.length[0] -= 1
     for row in range(running.first[job], running.first[job] + running.nodes[job]):

@@ -74,6 +74,7 @@ class Running(NamedTuple):
     node_length: IntArray  # (nodes,), jobs on each node
     on_node: IntArray  # (nodes, most, 2), these jobs by end, and their rows of `node`
     crowded: IntArray  # (1,), jobs that found no room there
+    to_leave: IntArray  # (1,), rows of the queue whose jobs have started
 
 
 class Plans(NamedTuple):
@@ -109,7 +110,8 @@ class Shapes(NamedTuple):
 class Workspace(NamedTuple):
     """Room to compute in. trial: a copy of `Free`. allowed: nodes that a job may have. listed: nodes that it can use, in
     their order. usable: its CPUs on each. taken: CPUs that it takes on each listed one. chosen, cpus: nodes that were chosen, in the order
-    of the nodes, and CPUs on each. weight: of each node, with what a test for GPUs left in it."""
+    of the nodes, and CPUs on each. weight: of each node, with what a test for GPUs left in it. marked: how many nodes such tests have left
+    something in, and which."""
 
     trial: Free
     allowed: BoolArray  # (nodes,)
@@ -120,6 +122,7 @@ class Workspace(NamedTuple):
     chosen: IntArray  # (nodes,)
     cpus: IntArray  # (nodes,)
     weight: IntArray  # (nodes,)
+    marked: IntArray  # (nodes + 1,)
     completing: IntArray  # (nodes,), second until which a node completes
     away: IntArray  # (nodes,), second until which a node is down or drained
     open_nodes: BoolArray  # (nodes,), those that no blocked job of a pass of the main scheduler has closed
@@ -239,6 +242,7 @@ def idle_engine(site: SlurmSite, jobs: Requests, limits: Limits, preemption: Pre
         node_length=zeros(num_nodes, np.int64),
         on_node=zeros((num_nodes, crowd, 2), np.int64),
         crowded=zeros(1, np.int64),
+        to_leave=zeros(1, np.int64),
     )
     plans = Plans(
         window=zeros(2, np.int64),
@@ -263,6 +267,7 @@ def idle_engine(site: SlurmSite, jobs: Requests, limits: Limits, preemption: Pre
         chosen=zeros(num_nodes, np.int64),
         cpus=zeros(num_nodes, np.int64),
         weight=site.weight * 256 + 255,
+        marked=zeros(num_nodes + 1, np.int64),
         completing=zeros(num_nodes, np.int64),
         away=np.full(num_nodes, NOT_GIVEN, np.int64),
         open_nodes=zeros(num_nodes, np.bool_),

@@ -12,6 +12,7 @@ from simulator.slurm.clockwork import (
     BATCH_DUE,
     BEGIN,
     CAME,
+    KEPT,
     LAST_BATCH,
     LAST_EVENT,
     NEXT_SUBMIT,
@@ -22,7 +23,7 @@ from simulator.slurm.clockwork import (
 )
 from simulator.slurm.limits import count_submitted, may_be_submitted
 from simulator.slurm.priority import FIRST_BASIC, job_priority
-from simulator.slurm.queue import eligible_from, enqueue
+from simulator.slurm.queue import count_queued, eligible_from, enqueue
 
 
 @referring
@@ -81,6 +82,7 @@ def _give_up(replay, now):
     kept = 0
     for k in range(clock[PENDING]):
         if giving.gave_up[pending[k, 0]]:
+            count_queued(replay, pending[k, 0], pending[k, 1], -1)
             continue
         for column in range(pending.shape[1]):
             pending[kept, column] = pending[k, column]
@@ -116,8 +118,12 @@ def priority_in(replay, job, partition, now):
 def queue_up(replay, job, now):
     """The job takes its place in the queue for each of its partitions."""
     partitions = replay.engine.jobs.partitions
+    if replay.eligible[job] < 0 and replay.engine.jobs.held[job] == 0:
+        replay.kept[replay.clock[KEPT]] = job
+        replay.clock[KEPT] += 1
     for k in range(partitions.shape[1]):
         if partitions[job, k] >= 0:
             priority = priority_in(replay, job, partitions[job, k], now)
             enqueue(replay.engine, replay.pending, replay.clock[PENDING], job, partitions[job, k], priority)
             replay.clock[PENDING] += 1
+            count_queued(replay, job, partitions[job, k], 1)

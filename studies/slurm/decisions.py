@@ -129,6 +129,7 @@ class Follower:
         places = sorted(self.node[name] for name in nodes)
         partition = self.partition[self.run.jobs[job].partition]
         scratch.weight[:] = self.engine.site.weight * 256 + 255
+        scratch.marked[0] = 0
         # a choice among these nodes alone may share their CPUs in another way
         scratch.allowed[:] = self.engine.site.partition_nodes[partition]
         chosen = choose_above(self.engine, job, partition)

@@ -117,10 +117,22 @@ def _next_place(site, scratch, listed_nodes, leaf):
 @referring
 def reset_weights(engine, partition):
     """Takes back what tests for GPUs left in the weights of a partition's nodes."""
-    weight = engine.scratch.weight
-    for node in range(len(weight)):
+    weight, marked = engine.scratch.weight, engine.scratch.marked
+    left = 0
+    for k in range(1, marked[0] + 1):
+        node = marked[k]
         if engine.site.partition_nodes[partition, node]:
-            weight[node] = engine.site.weight[node] * 256 + 255
+            weight[node] = unmarked_weight(engine.site, node)
+        else:
+            left += 1
+            marked[left] = node
+    marked[0] = left
+
+
+@referring
+def unmarked_weight(site, node):
+    """The weight of a node in which no test has left anything."""
+    return site.weight[node] * 256 + 255
 
 
 @referring_apart
@@ -151,18 +163,22 @@ def choose_now(engine, job, partition):
     shape = kept_shape(engine, job, partition)
     scratch, usable = engine.scratch, engine.shapes.usable
     scratch.tested[job] = True
-    if wants_gpus(engine.jobs, job) > 0:
-        for node in range(len(scratch.allowed)):
-            if scratch.allowed[node]:
+    gpus = wants_gpus(engine.jobs, job)
+    if gpus > 0:
+        allowed, free_gpus = scratch.allowed, engine.free.gpus
+        for node in range(len(allowed)):
+            if allowed[node] and free_gpus[node, free_gpus.shape[1] - 1] >= gpus:
                 _weigh_gpus(engine, engine.free, job, node)
     count, total = 0, 0
     if engine.shapes.num_usable[shape] >= engine.jobs.min_nodes[job]:
-        for node in range(len(scratch.usable)):
-            if scratch.allowed[node] and usable[shape, node] > 0:
-                scratch.usable[node] = usable[shape, node]
-                scratch.listed[count] = node
+        # a loop that reads fields of the state takes them anew for each node
+        allowed, kept, own, listed = scratch.allowed, usable[shape], scratch.usable, scratch.listed
+        for node in range(len(allowed)):
+            if allowed[node] and kept[node] > 0:
+                own[node] = kept[node]
+                listed[count] = node
                 count += 1
-                total += usable[shape, node]
+                total += kept[node]
     return _choose(engine, job, whole, count, total)
 
 
@@ -202,8 +218,11 @@ def choose_later(engine, job, partition, shape, last):
 def _weigh_gpus(engine, free, job, node):
     """A test for GPUs marks the allowed nodes that have them, until weights are reset."""
     if has_gpus(engine.jobs, free, job, node):
-        gpus = wants_gpus(engine.jobs, job)
-        engine.scratch.weight[node] = engine.site.weight[node] * 256 + max(255 - gpus, 0)
+        weight, marked, unmarked = engine.scratch.weight, engine.scratch.marked, unmarked_weight(engine.site, node)
+        if weight[node] == unmarked:
+            marked[0] += 1
+            marked[marked[0]] = node
+        weight[node] = unmarked - min(wants_gpus(engine.jobs, job), 255)
 
 
 @referring_apart

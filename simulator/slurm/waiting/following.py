@@ -13,10 +13,10 @@ from simulator.cluster.arrays import ClusterArrays
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.compiled import referring
 from simulator.jobs.cluster import FOREVER
-from simulator.jobs.waits import settle_wait
 from simulator.replayer import watched
 from simulator.slurm.clockwork import (
     ENDING,
+    KEPT,
     LAST_EVENT,
     NEXT_ABSENCE,
     NEXT_SUBMIT,
@@ -32,7 +32,9 @@ from simulator.slurm.replaying import Phases, new_replay
 from simulator.slurm.starting import begin_job
 from simulator.slurm.state import Limits
 from simulator.slurm.submission import queue_up
-from simulator.slurm.waiting.kept import SLURM_CODES, Waits, look_at_waiting, no_waits
+from simulator.slurm.waiting.held import begin_to_wait, cease_to_wait, judge_changed, kept_now, settle_all
+from simulator.slurm.waiting.kept import Waits, no_waits
+from simulator.slurm.waiting.looking import look_at_waiting
 from traces.cluster.description import ClusterDescription
 
 IntArray = NDArray[np.int64]
@@ -96,7 +98,8 @@ def follow_schedule(
         bounds = np.insert(limits.changes, 1, _BOUND, axis=1)
         changes = np.concatenate([changes, bounds])
     changes = changes[np.argsort(changes[:, 0], kind="stable")]
-    waits = no_waits(len(given.start), len(arrays.max_time), num_reservations, arrays.num_nodes)
+    sizes = (len(arrays.max_time), num_reservations, arrays.num_nodes)
+    waits = no_waits(replay.engine.jobs, replay.engine.limits, *sizes)
     waits = waits._replace(gate_stops=stops, gate_partition=of_partition, gate_shut=np.zeros_like(of_partition))
     order = np.argsort(given.left, kind="stable")
     # with priorities that stay, no period counts what running jobs have used by now
@@ -139,7 +142,7 @@ def _follow(replay, waits, given, leaving, patience):
     limits count what has been used, moments, what keeps every job at them, and when gates close and open and bounds change."""
     clock, jobs = replay.clock, replay.engine.jobs
     order, counts, moments, written, changes = leaving
-    place, number, moment, change = 0, 0, 0, 0
+    place, number, moment, change, last, drops = 0, 0, 0, 0, np.int64(0), False
     while True:
         now = _next_change(replay, given, order, place)
         if now < FOREVER and clock[PENDING] > 0 and change < len(changes) and changes[change, 0] < now:
@@ -147,21 +150,16 @@ def _follow(replay, waits, given, leaving, patience):
             clock[LAST_EVENT] = now
         while moment < len(moments) and moments[moment] < now:
             for k in range(clock[PENDING]):
-                written[moment, replay.pending[k, 0]] = waits.kept[replay.pending[k, 0]]
+                written[moment, replay.pending[k, 0]] = kept_now(replay, waits, replay.pending[k, 0])
             moment += 1
         if now >= FOREVER:
+            settle_all(replay, waits, last, patience)
             return
-        for k in range(clock[PENDING]):
-            settle_wait(waits, replay.pending[k, 0], now, patience, SLURM_CODES)
-        while change < len(changes) and changes[change, 0] <= now:
-            if changes[change, 1] == _GATE:
-                waits.gate_shut[changes[change, 2]] += changes[change, 3]
-            else:
-                replay.engine.limits.bound[changes[change, 2]] = changes[change, 3]
-            change += 1
+        last = now
         end_finished(replay, now)
         _note_absences(replay, now)
         if clock[PERIOD_DUE] <= now:
+            settle_all(replay, waits, now, patience)
             renew_priorities(replay, now)
         while clock[NEXT_SUBMIT] < len(replay.order):
             job = replay.order[clock[NEXT_SUBMIT]]
@@ -170,19 +168,33 @@ def _follow(replay, waits, given, leaving, patience):
             clock[NEXT_SUBMIT] += 1
             count_submitted(replay.engine, job, 1)
             replay.eligible[job] = eligible_from(replay, job, now)
-            waits.since[job] = now
             queue_up(replay, job, now)
+            begin_to_wait(replay, waits, job, now)
+            drops = drops or given.left[job] < now
         before = place
         while place < len(order) and given.left[order[place]] <= now:
-            _leave(replay, waits, given, order[place], counts)
+            cease_to_wait(replay, waits, order[place], now, patience)
+            drops = drops or given.start[order[place]] < 0
+            _leave(replay, given, order[place], counts)
             place += 1
         if place > before:
             take_started(replay, now, False)
-            _drop_cancelled(replay, given, now)
+            if drops:
+                _drop_cancelled(replay, waits, given, now, patience)
+                drops = False
         number += 1
         if counts[1] > 0 and clock[PENDING] > 0:
             count_elapsed(replay.engine, now)
-        look_at_waiting(replay, waits, number, now)
+        gates_changed = False
+        while change < len(changes) and changes[change, 0] <= now:
+            if changes[change, 1] == _GATE:
+                waits.gate_shut[changes[change, 2]] += changes[change, 3]
+                gates_changed = True
+            else:
+                replay.engine.limits.bound[changes[change, 2]] = changes[change, 3]
+            change += 1
+        judge_changed(replay, waits, number, gates_changed, now, patience)
+        look_at_waiting(replay, waits, number, now, patience)
 
 
 @referring
@@ -203,8 +215,8 @@ def _next_change(replay, given, order, place):
         now = min(now, site.absences[clock[NEXT_ABSENCE], 0])
     if clock[PENDING] > 0:
         now = min(now, clock[PERIOD_DUE])
-        for k in range(clock[PENDING]):
-            job = replay.pending[k, 0]
+        for k in range(clock[KEPT]):
+            job = replay.kept[k]
             if replay.eligible[job] < 0 and jobs.begin[job] > clock[LAST_EVENT]:
                 now = min(now, jobs.begin[job])
         for k in range(len(site.reservation_times)):
@@ -226,9 +238,8 @@ def _note_absences(replay, now):
 
 
 @referring
-def _leave(replay, waits, given, job, counts):
+def _leave(replay, given, job, counts):
     """A job stops to wait. One that starts takes its nodes, as the engine lays it out there."""
-    waits.kept[job] = NOT_GIVEN
     if given.start[job] < 0:
         return
     engine, scratch = replay.engine, replay.engine.scratch
@@ -255,13 +266,15 @@ def _leave(replay, waits, given, job, counts):
 
 
 @referring
-def _drop_cancelled(replay, given, now):
+def _drop_cancelled(replay, waits, given, now, patience):
     """Jobs that were cancelled while they waited leave the queue."""
     clock, pending = replay.clock, replay.pending
     kept = 0
     for k in range(clock[PENDING]):
         job = pending[k, 0]
         if given.left[job] <= now:
+            if waits.kept[job] != NOT_GIVEN:
+                cease_to_wait(replay, waits, job, now, patience)
             if replay.finished[job] < 0:
                 replay.finished[job] = now
                 count_submitted(replay.engine, job, -1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simulator.slurm.waiting import kept, missing
+from simulator.slurm.waiting import ahead, kept, missing
 
 _RESOURCE, _FACTOR = kept.FIRST_RESOURCE, kept.FIRST_FACTOR
 _DOWN = "Nodes required for job are DOWN"
@@ -27,13 +27,13 @@ CAUSES: dict[int, Cause] = {
     _RESOURCE + missing.WHOLE_NODES: Cause("whole_nodes", "whole nodes are missing", ("Resources",)),
     _RESOURCE + missing.FRAGMENTS: Cause("fragments", "enough in sum, but on no node", ("Resources",)),
     kept.NODES_AWAY: Cause("nodes_away", "nodes are down or drained", (_DOWN, "ReqNodeNotAvail", "Resources")),
-    _FACTOR + missing.AGE: Cause("behind_age", "behind older jobs (age)", ("Priority",)),
-    _FACTOR + missing.FAIR_SHARE: Cause("behind_fair_share", "behind jobs of a better fair share", ("Priority",)),
-    _FACTOR + missing.JOB_SIZE: Cause("behind_size", "behind jobs of a better size", ("Priority",)),
-    _FACTOR + missing.PARTITION: Cause("behind_partition", "behind jobs of a better partition", ("Priority",)),
-    _FACTOR + missing.QOS: Cause("behind_qos", "behind jobs of a better QOS", ("Priority",)),
-    _FACTOR + missing.OTHER: Cause("behind_other", "behind jobs preferred by hand, account or formula", ("Priority",)),
-    _FACTOR + missing.EARLIER: Cause("behind_earlier", "behind jobs submitted earlier", ("Priority",)),
+    _FACTOR + ahead.AGE: Cause("behind_age", "behind older jobs (age)", ("Priority",)),
+    _FACTOR + ahead.FAIR_SHARE: Cause("behind_fair_share", "behind jobs of a better fair share", ("Priority",)),
+    _FACTOR + ahead.JOB_SIZE: Cause("behind_size", "behind jobs of a better size", ("Priority",)),
+    _FACTOR + ahead.PARTITION: Cause("behind_partition", "behind jobs of a better partition", ("Priority",)),
+    _FACTOR + ahead.QOS: Cause("behind_qos", "behind jobs of a better QOS", ("Priority",)),
+    _FACTOR + ahead.OTHER: Cause("behind_other", "behind jobs preferred by hand, account or formula", ("Priority",)),
+    _FACTOR + ahead.EARLIER: Cause("behind_earlier", "behind jobs submitted earlier", ("Priority",)),
     kept.SHARED_NODES: Cause(
         "shared_nodes", "nodes are kept for another partition's job", (_DOWN, "Resources", "Priority")
     ),

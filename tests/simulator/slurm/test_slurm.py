@@ -10,7 +10,7 @@ import pytest
 from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import Request
 from simulator.slurm.changes import edges_of
-from simulator.slurm.clockwork import BEGIN, NEVER_STOPS, NEXT_SUBMIT, STOPS, UNSCORED
+from simulator.slurm.clockwork import BEGIN, KEPT, NEVER_STOPS, NEXT_SUBMIT, STOPS
 from simulator.slurm.limits import (
     count_elapsed,
     count_submitted,
@@ -51,7 +51,7 @@ from traces.cluster.description import Absence, ClusterDescription, SchedulerSet
 
 def test_a_clock_has_a_place_for_everything() -> None:
     replay = new_replay(SITE, cluster_arrays(SITE), columns_of([Request(7)]), np.array([60]), Phases())
-    assert len(replay.clock) == UNSCORED + 1
+    assert len(replay.clock) == KEPT + 1
     assert (replay.clock[BEGIN], replay.clock[NEXT_SUBMIT], replay.clock[STOPS]) == (7, 0, NEVER_STOPS)
 
 

@@ -1,4 +1,4 @@
-"""Tests of simulator/slurm/waiting: following, kept, missing, words.
+"""Tests of simulator/slurm/waiting: ahead, following, held, kept, looking, missing, words.
 
 By which factor a job is ahead.
 
@@ -21,24 +21,15 @@ from simulator.cluster.arrays import cluster_arrays
 from simulator.cluster.requests import NOT_GIVEN, Request
 from simulator.jobs.cluster import FOREVER
 from simulator.limits.rules import gate_changes
+from simulator.slurm.clockwork import LAST_PERIOD
 from simulator.slurm.replaying import Phases, new_replay
+from simulator.slurm.waiting.ahead import AGE, EARLIER, JOB_SIZE, MOST_FIRST, OTHER, QOS, leading_factor, nobody_ahead
 from simulator.slurm.waiting.following import GivenSchedule, KeptWaits, follow_schedule
-from simulator.slurm.waiting.kept import CLOSED_HOURS, NUM_KEPT
-from simulator.slurm.waiting.missing import (
-    AGE,
-    CORES,
-    EARLIER,
-    FRAGMENTS,
-    GPUS,
-    JOB_SIZE,
-    MEMORY,
-    OTHER,
-    QOS,
-    leading_factor,
-    missing_resource,
-)
+from simulator.slurm.waiting.kept import ARRAY_LIMIT, BEGIN_TIME, CLOSED_HOURS, DEPENDENCY, HELD, LICENCES, NUM_KEPT
+from simulator.slurm.waiting.missing import CORES, FRAGMENTS, GPUS, MEMORY, missing_resource
 from simulator.slurm.waiting.words import CAUSE_WORDS, CAUSES
 from tests.simulator.busy import SITE, columns_of, engine_of, with_reservation
+from tests.simulator.slurm.closed_cases import drawn_case
 from traces.cluster.description import Absence, ClusterDescription, Gate, SchedulerSettings
 
 ONE = Request(0, limit_s=600, tasks=1, qos="normal")
@@ -64,7 +55,8 @@ def test_it_is_the_factor_with_the_largest_lead(first: Request, weights: dict[st
     arrays, columns = cluster_arrays(site), columns_of([first, ONE], site)
     replay = new_replay(site, arrays, columns, np.full(2, 60), Phases())
     replay.eligible[:] = columns.submit + 86_400
-    assert leading_factor(replay, 0, 1, 0, 86_400) == factor
+    replay.clock[LAST_PERIOD] = 86_400
+    assert leading_factor(replay, nobody_ahead(2, 1), 0, 1) == factor
 
 
 # --- missing
@@ -255,3 +247,59 @@ def test_gates_hold_the_jobs_they_name_and_not_those_behind_them() -> None:
     over = replace(SITE, gates=(Gate((3,), 0, 60, over_cpus=4),))
     assert "closed_hours" in seconds_of(kept_of([FULL, FOLLOWED], [(3700, 3800), (3700, 3800)], over), 0)
     assert "closed_hours" not in seconds_of(kept_of([FULL, FOLLOWED], [(3700, 3800), (3700, 3800)], over), 1)
+
+
+# looking, held, ahead: what is not looked at again
+
+
+def test_those_ahead_that_fit_take_room_from_those_behind() -> None:
+    half = replace(FULL, tasks=8, min_nodes=2, max_nodes=2)
+    kept = kept_of([half, half, half, half], [(20, 1000), (20, 1000), (1000, 2000), (1000, 2000)])
+    assert seconds_of(kept, 1) == {"pace": 20}
+    assert seconds_of(kept, 2) == {"cores": 1000}
+    assert seconds_of(kept, 3) == {"behind_earlier": 1000}
+
+
+def test_a_job_that_fits_and_never_starts_takes_nothing_from_others() -> None:
+    half = replace(FULL, tasks=8, min_nodes=2, max_nodes=2)
+    asked = [half, half, half, *[replace(FOLLOWED, submit_s=second) for second in range(500, 3000, 100)]]
+    times = [(5000, 6000), (5000, 6000), (5000, 6000), *((second, second + 1) for second in range(500, 3000, 100))]
+    kept = kept_of(asked, times)
+    assert set(seconds_of(kept, 2)) >= {"unknown"} and seconds_of(kept, 0)["unknown"] > 4000
+
+
+def test_a_job_is_judged_by_what_has_started_in_its_second() -> None:
+    asked = [replace(ONE, qos="few", submit_s=second) for second in (0, 10, 100)]  # one job of `few` at a time
+    assert seconds_of(kept_of(asked, [(0, 100), (100, 200), (200, 300)]), 2) == {"limit": 100}
+
+
+def test_as_many_jobs_ahead_as_one_likes() -> None:
+    count = 3 * MOST_FIRST // 2
+    asked = [replace(FULL, submit_s=0)] * count
+    kept = kept_of(asked, [(10 * k, 10 * k + 10) for k in range(count)])
+    for job in (0, 5, count - 1):
+        assert seconds_of(kept, job).get("behind_earlier", 0) == max(10 * job - 10, 0)
+    assert kept.waits.longest[-1, 1] == 10 and kept.waits.longest[5].tolist() == [1, 10]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_keeps_a_job_before_nodes_is_the_same_if_all_are_judged_at_every_second(seed: int) -> None:
+    case = drawn_case(seed)
+    jobs = case.jobs.without_followers()
+    outcome = replace(case.replayer, policy=None).replay(jobs, case.cluster)
+    start = np.where(outcome.schedule.start >= 0, outcome.schedule.start, NOT_GIVEN)
+    requests = case.replayer.requests._replace(submit=jobs.submit, limit=np.maximum(jobs.limit, 1))
+    end = np.where(start >= 0, start + jobs.runtime, jobs.submit + 5000)
+    given = GivenSchedule(
+        start, end, np.where(start >= 0, start, end), requests.partitions[:, 0].copy(),
+        np.zeros(len(jobs) + 1, dtype=np.int64), np.zeros(0, dtype=np.int64),
+    )  # fmt: skip
+    site = replace(case.site, gates=(Gate(tuple(range(7)), 0, 60, over_time_s=10**9),))
+    every_second = [np.arange(int(jobs.submit.min()), int(given.left.max()) + 1)]
+    seconds = [
+        follow_schedule(site, case.replayer.arrays, requests, given, hours=hours).waits.seconds
+        for hours in ((), every_second)
+    ]
+    before_nodes = [DEPENDENCY, BEGIN_TIME, HELD, ARRAY_LIMIT, LICENCES]
+    assert (seconds[0].sum(axis=1) == seconds[1].sum(axis=1)).all()
+    assert (seconds[0][:, before_nodes] == seconds[1][:, before_nodes]).all()
