@@ -1,21 +1,27 @@
 """What a night costs at the size of a real centre: `python -m benchmarks.night [--jobs 1000000] [--load 0.9] [--folder DIR]`.
 
 A made centre of 1,000 nodes under Slurm, whose users and jobs are like larch's, writes what sacct prints of ninety days. With a load above
-1 its backlog grows as long as jobs come. Then every step of a night runs by itself, in a process of its own, as `tracehouse run NAME
---select STEP` starts it: CPU time of all its threads, and the most resident memory. With --folder, files are kept there.
+1 its backlog grows as long as jobs come. Then every step of a night runs by itself, in a process of its own: CPU time, and the most
+resident memory. Compiled code is loaded, if it was compiled before.
 """
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 import polars as pl
 
 from assets.ingest.site_logs import site_zero_s, with_starts
+from papers.markdown import markdown
 from traces.slurm.configuration.folder import read_slurm_cluster
 from traces.slurm.writer import write_sacct
 from traces.synthetic.campaigns import site_submissions
@@ -98,5 +104,55 @@ def make(folder: Path, jobs: int, load: float) -> str:
     )
 
 
+def measured(command: Sequence[str], home: Path) -> list[str]:
+    """CPU and wall time of a command and of all that it starts, seconds, and the most memory of one process, MiB. Raises RuntimeError with
+    what it said where it fails."""
+    environment = {**os.environ, "TRACEHOUSE_HOME": str(home), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    began = time.monotonic()
+    process = subprocess.Popen(
+        [Path(sys.executable).with_name("tracehouse"), *command],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    said = process.stdout.read().decode() if process.stdout else ""
+    _, status, used = os.wait4(process.pid, 0)
+    if status:
+        raise RuntimeError(f"tracehouse {' '.join(command)} failed:\n{said[-2000:]}")
+    seconds = used.ru_utime + used.ru_stime
+    return [f"{seconds:,.0f}", f"{time.monotonic() - began:,.0f}", f"{used.ru_maxrss / 1024:,.0f}"]
+
+
+def night(folder: Path, steps: Sequence[str]) -> str:
+    """Reads configuration and log into a new home in the folder, and runs each step."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    log = str(folder / "log" / f"{NAME}.sacct.psv")
+    rows = [
+        ["cluster import", *measured(["cluster", "import", str(folder / "configuration"), "--name", NAME], home)],
+        ["ingest", *measured(["ingest", log, "--name", NAME, "--cluster", NAME, "--time-zone", LARCH.time_zone], home)],
+    ]
+    for step in steps:
+        rows.append([step, *measured(["run", NAME, "--select", step], home)])
+        click.echo(f"{step}: {rows[-1][1]} CPU-s", err=True)
+    return markdown(TITLES, rows)
+
+
+@click.command(help=__doc__)
+@click.option("--jobs", default=MOST_JOBS, help="Jobs of the log.", show_default=True)
+@click.option("--load", default=0.9, help="Of the cluster's cores, by what jobs ask for and use.", show_default=True)
+@click.option("--folder", type=click.Path(path_type=Path), help="Keeps the log here, and takes one that is here.")
+@click.option("--step", "steps", multiple=True, default=STEPS, help="Assets to run.", show_default=True)
+def main(jobs: int, load: float, folder: Path | None, steps: tuple[str, ...]) -> None:
+    with tempfile.TemporaryDirectory() as passing:
+        place = folder or Path(passing)
+        words = place / "words.txt"
+        if not words.exists():
+            text = make(place, jobs, load)
+            words.write_text(text, encoding="utf-8")
+        click.echo(words.read_text(encoding="utf-8") + "\n")
+        click.echo(night(place, steps))
+
+
 if __name__ == "__main__":
-    print(make(Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])))
+    main()

@@ -130,7 +130,7 @@ def _allow(engine, job, partition, now):
     """Allows the nodes of the partition that have the job's features, are open, and neither complete nor are away."""
     site, scratch = engine.site, engine.scratch
     nodes, featured = site.partition_nodes[partition], site.feature_nodes[engine.jobs.features[job]]
-    # a loop that reads fields of the state takes them anew for each node
+    # a loop that reads fields of the state would read them for each node
     allowed, is_open, completing, away = scratch.allowed, scratch.open_nodes, scratch.completing, scratch.away
     for node in range(len(allowed)):
         allowed[node] = nodes[node] & featured[node] & is_open[node] & (completing[node] <= now) & (away[node] <= now)

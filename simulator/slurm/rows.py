@@ -18,8 +18,8 @@ LETS_ALL_PASS, HAS_NO_PLAN, RESERVES = range(3)
 FIRST_PART = 128
 """Rows of the queue that a scheduler takes at first."""
 ROW, TESTS, STARTS, PLANS, HAS_LEFT = range(5)
-"""How far a scheduler has come down the queue: the row that is next, jobs that it has looked at and started, tasks of the row's array that
-it has planned, and whether it has left the array without looking at all of its tasks."""
+"""How far a scheduler has come down the queue: the next row, jobs that it has looked at, and jobs that it has started. Tasks of the row's
+array that it has planned, and whether it has left the array without looking at all of its tasks."""
 
 
 class WaitingRows(NamedTuple):

@@ -1,4 +1,4 @@
-"""Tests of benchmarks: gpu_training, growth, large_log, workers."""
+"""Tests of benchmarks: gpu_training, growth, large_log, night, workers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import gpu_training, growth
+from benchmarks import gpu_training, growth, night
 from benchmarks.gpu_training import RecordedTensors, TorchLearner, epoch_costs
 from benchmarks.large_log import STEPS, TITLES, disk_bytes, measure, row_of, run_steps
 from benchmarks.workers import Costs, sum_s
@@ -118,6 +118,22 @@ def test_what_a_month_more_costs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     table = [line.split(" | ") for line in done.stdout.strip().splitlines()]
     assert [row[0] for row in table[2:]][:2] == ["| read into the raw tables", "| canonical jobs"] and len(table) == 6
     assert all(float(cell.rstrip(" |")) >= 0 for row in table[2:] for cell in row[1:])
+
+
+# night: A night at the size of a real centre, at a tiny size.
+
+
+@pytest.mark.thorough
+def test_a_night_of_a_made_centre(tmp_path: Path) -> None:
+    arguments = ["--jobs", "1500", "--folder", str(tmp_path), "--step", "marts/trace_health"]
+    done = CliRunner().invoke(night.main, arguments, catch_exceptions=False)
+    first, *table = [line for line in done.stdout.strip().splitlines() if line]
+    assert first.startswith("1,500 jobs on 1,000 nodes in 1 days, load 0.9: started by our Slurm")
+    rows = [line.strip("| ").split(" | ") for line in table]
+    assert [row[0] for row in rows[2:]] == ["cluster import", "ingest", "marts/trace_health"]
+    assert all(float(row[1].replace(",", "")) > 0 and float(row[3].replace(",", "")) > 50 for row in rows[2:])
+    with pytest.raises(RuntimeError, match="no such"):
+        night.measured(["ingest", str(tmp_path / "none")], tmp_path / "home")
 
 
 # large_log: The way of a large log, at a tiny size.

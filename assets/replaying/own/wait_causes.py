@@ -44,7 +44,7 @@ from warehouse import Warehouse, first_row
 
 CAUSE_COLUMNS = tuple(f"{cause.name}_s" for cause in CAUSES.values())
 CAUSES_TABLE = "marts.job_wait_causes"
-MOST_EXPLAINED_JOBS = 500_000
+MOST_EXPLAINED_JOBS = 2_000_000
 """Longer logs have no rows, since they would take many minutes: `tracehouse why` has them."""
 _STORED = f"""
 SELECT causes.*, jobs.user_name AS user, jobs.account, jobs.queue, jobs.qos

@@ -36,7 +36,7 @@ from simulator.jobs.words import KEEP_PACE
 
 LEAST_REACTING = 0.1
 """Where a smaller share of the jobs follows others or may be given up, users who keep their pace change little."""
-MOST_ON_CLUSTER = 20_000
+MOST_ON_CLUSTER = 100_000
 """Jobs of a log that is replayed twice under its cluster's own scheduler."""
 GIVING_UP_COUNTS = ("jobs_that_gave_up", "core_hours_given_up")
 """Of a replay with users who keep their pace."""

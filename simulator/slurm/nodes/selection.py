@@ -171,7 +171,7 @@ def choose_now(engine, job, partition):
                 _weigh_gpus(engine, engine.free, job, node)
     count, total = 0, 0
     if engine.shapes.num_usable[shape] >= engine.jobs.min_nodes[job]:
-        # a loop that reads fields of the state takes them anew for each node
+        # a loop that reads fields of the state would read them for each node
         allowed, kept, own, listed = scratch.allowed, usable[shape], scratch.usable, scratch.listed
         for node in range(len(allowed)):
             if allowed[node] and kept[node] > 0:

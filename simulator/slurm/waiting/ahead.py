@@ -81,11 +81,11 @@ def leading_factor(replay, ahead, first, second):
 @referring
 def _weigh(replay, ahead, job):
     if ahead.weighed[job] != replay.clock[LAST_PERIOD]:
-        _weigh_anew(replay, ahead, job)
+        _weigh_again(replay, ahead, job)
 
 
 @referring_apart
-def _weigh_anew(replay, ahead, job):
+def _weigh_again(replay, ahead, job):
     """What each factor adds to the priority of a job, and all of it."""
     rules, statics, fair, jobs = replay.rules, replay.statics, replay.fair, replay.engine.jobs
     parts, partition, owner, now = ahead.parts, ahead.partition[job], fair.owner[job], replay.clock[LAST_PERIOD]

@@ -16,6 +16,7 @@ from simulator.jobs.cluster import FOREVER
 from simulator.replayer import watched
 from simulator.slurm.clockwork import (
     ENDING,
+    EPILOGS,
     KEPT,
     LAST_EVENT,
     NEXT_ABSENCE,
@@ -157,6 +158,7 @@ def _follow(replay, waits, given, leaving, patience):
             return
         last = now
         end_finished(replay, now)
+        clock[EPILOGS] = 0  # they take no time here, and a list of all would grow with the log
         _note_absences(replay, now)
         if clock[PERIOD_DUE] <= now:
             settle_all(replay, waits, now, patience)

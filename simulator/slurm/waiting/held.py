@@ -1,6 +1,6 @@
 """What keeps waiting jobs before anybody looks for nodes: a time, a dependency, hours, limits and licences.
 
-None of that depends on the queue. So a job is judged anew only when something has changed that it depends on.
+None of that depends on the queue. So a job is judged again only when something has changed that it depends on.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _keeps_before(replay, waits, job, now):
 
 @referring
 def judge_changed(replay, waits, number, all_changed, now, patience):
-    """Judges the jobs anew for which something may have changed. number: of this look. all_changed: whether hours have begun or ended."""
+    """Judges the jobs again for which something may have changed. number: of this look. all_changed: whether hours have begun or ended."""
     clock = replay.clock
     for k in range(clock[KEPT]):
         job = replay.kept[k]
@@ -194,7 +194,7 @@ def _is_licensed(jobs, job):
 
 @referring_apart
 def _judge_chains(replay, waits, number, now, patience):
-    """Judges the jobs anew whose limits have changed."""
+    """Judges the jobs again whose limits have changed."""
     limits, chains = replay.engine.limits, waits.chains
     used, past, elapsed, bound = limits.used, limits.past, limits.elapsed, limits.bound
     for slot in range(len(bound)):
@@ -215,7 +215,7 @@ def _judge_chains(replay, waits, number, now, patience):
 
 @referring
 def _judge_chain(replay, waits, chain, now, patience):
-    """Judges the jobs of a chain, and forgets those that wait no more."""
+    """Judges the jobs of a chain again, and forgets those that wait no more."""
     chains = waits.chains
     job, newer = chains.newest[chain], np.int64(NOT_GIVEN)
     while job >= 0:
