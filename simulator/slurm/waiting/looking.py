@@ -50,6 +50,8 @@ def look_at_waiting(replay, waits, number, now, patience):
             while job >= 0:
                 if waits.before[job] < 0:
                     left[kind_of(engine, job, partition)] -= 1
+                    if kept == PACE and (waiting.goes_on[row] or job != waiting.job[row]):  # its head has taken room
+                        kept, other = _takes_room(replay, waits, job, partition, now, patience)
                     if waits.looked[job] < number:
                         waits.looked[job] = number
                         _note(replay, waits, (job, partition), (kept, other), now, patience)

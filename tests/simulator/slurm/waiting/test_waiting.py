@@ -260,6 +260,15 @@ def test_those_ahead_that_fit_take_room_from_those_behind() -> None:
     assert seconds_of(kept, 3) == {"behind_earlier": 1000}
 
 
+def test_tasks_of_an_array_take_room_from_those_behind() -> None:
+    tasks = [replace(FOLLOWED, tasks=4, min_nodes=1, max_nodes=1, array=1, array_task=task) for task in range(6)]
+    kept = kept_of(tasks, [(20, 1000)] * 4 + [(1000, 2000)] * 2)
+    assert seconds_of(kept, 3) == {"pace": 20}
+    assert seconds_of(kept, 5)["cores"] == 1000 - seconds_of(kept, 5).get("pace", 0) and "unknown" not in seconds_of(
+        kept, 5
+    )
+
+
 def test_a_job_that_fits_and_never_starts_takes_nothing_from_others() -> None:
     half = replace(FULL, tasks=8, min_nodes=2, max_nodes=2)
     asked = [half, half, half, *[replace(FOLLOWED, submit_s=second) for second in range(500, 3000, 100)]]
