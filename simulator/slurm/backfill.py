@@ -144,9 +144,9 @@ def _place(engine, job, partition, now, plannable):
     # a job that may preempt others can start before any job ends, and a test for GPUs leaves its marks
     may_free = may_preempt(engine, job, partition) or may_suspend(engine, partition)
     may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_free
-    # a job with whole nodes weighs more from its first test on
-    whole = holds_whole_nodes(site, engine.jobs, job, partition)
-    if may_pass_over and not whole and site.settings.stops_at_limit == 0 and is_over_anywhere(engine, job):
+    # one that could start would take back the marks, and one with whole nodes weighs more from its first test on
+    leaves_traces = scratch.marked[0] > 0 or _may_hold_whole_nodes(engine, job)
+    if may_pass_over and not leaves_traces and site.settings.stops_at_limit == 0 and is_over_anywhere(engine, job):
         return NEITHER, 0, 0, 0
     _begin_with(site, scratch, partition, engine.jobs.features[job], now)
     least = least_end(engine, scratch.base, shape, least_nodes) if may_pass_over else now
@@ -197,6 +197,15 @@ def _place(engine, job, partition, now, plannable):
             return NEITHER, 0, 0, 0
         engine.plans.changes[0] += is_moved or _has_idle(engine, chosen, now)
         return _plan(engine, chosen, start, limit)
+
+
+@referring
+def _may_hold_whole_nodes(engine, job):
+    """Whether the job has its nodes for itself in some partition of its own."""
+    jobs, holds = engine.jobs, engine.jobs.exclusive[job] > 0
+    for k in range(jobs.partitions.shape[1]):
+        holds = holds or (jobs.partitions[job, k] >= 0 and engine.site.partition_exclusive[jobs.partitions[job, k]] > 0)
+    return holds
 
 
 @referring

@@ -189,7 +189,7 @@ def fill_rows(replay, now):
             waiting.next_task[task] = job
         else:
             waiting.goes_on[count] = goes_on
-            waiting.reserves[count] = _reserves(replay, place, now)
+            waiting.reserves[count] = waiting.reserves[count - 1] if goes_on else _reserves(replay, place, now)
             waiting.job[count] = job
             waiting.partition[count] = partition
             count += 1

@@ -252,9 +252,12 @@ def _jobs_to_come(
 def _waiting(rows: int, arrays: ClusterArrays, jobs: Requests) -> WaitingRows:
     nothing = np.zeros((3, rows), dtype=np.int64)
     next_task = np.zeros(len(jobs.submit), dtype=np.int64)
-    return waiting_rows(
+    waiting = waiting_rows(
         (nothing[0], nothing[1], nothing[2]), 0, next_task, jobs, len(arrays.max_time), len(arrays.reservation_times)
     )
+    if ((jobs.array >= 0) & (jobs.partitions[:, 1:] >= 0).any(axis=1)).any():
+        waiting.part[0] = rows  # of such tasks, rows of one partition change what comes next in another
+    return waiting
 
 
 def _decisions(rows: int, num_nodes: int) -> Decisions:

@@ -219,7 +219,9 @@ def copied(engine: Engine) -> Engine:
         limits=engine.limits._replace(used=engine.limits.used.copy(), elapsed=engine.limits.elapsed.copy()),
         preemption=type(engine.preemption)(*(array.copy() for array in engine.preemption)),
         shapes=type(engine.shapes)(*(array.copy() for array in engine.shapes)),
-        scratch=engine.scratch._replace(weight=engine.site.weight * 256 + 255),
+        scratch=engine.scratch._replace(
+            weight=engine.site.weight * 256 + 255, marked=np.zeros_like(engine.scratch.marked)
+        ),
     )
 
 

@@ -31,7 +31,7 @@ class Ahead(NamedTuple):
 
     length: how many. job: who. since: seconds. begun: of each job, the place in that list from which on its wait is to be counted. place,
     partition: of each job, where it comes first in the queue. parts: of each job's priority, and the whole of it. weighed: the second at
-    which priorities were renewed that they are of."""
+    which priorities were renewed that they are of, and the partition."""
 
     length: IntArray  # (places,)
     job: IntArray  # (places, MOST_FIRST)
@@ -40,7 +40,7 @@ class Ahead(NamedTuple):
     place: IntArray  # (jobs,)
     partition: IntArray  # (jobs,)
     parts: NDArray[np.float64]  # (jobs, 6)
-    weighed: IntArray  # (jobs,)
+    weighed: IntArray  # (jobs, 2)
 
 
 def nobody_ahead(num_jobs: int, num_places: int) -> Ahead:
@@ -53,20 +53,21 @@ def nobody_ahead(num_jobs: int, num_places: int) -> Ahead:
         place=np.zeros(num_jobs, dtype=np.int64),
         partition=np.zeros(num_jobs, dtype=np.int64),
         parts=np.zeros((num_jobs, _WHOLE + 1)),
-        weighed=np.full(num_jobs, np.iinfo(np.int64).min),
+        weighed=np.full((num_jobs, 2), np.iinfo(np.int64).min),
     )
 
 
 @referring
 def leading_factor(replay, ahead, first, second):
-    """The factor by which the first job is furthest ahead of the second, by the priorities of the last period."""
+    """The factor by which the first job is furthest ahead of the second in the partition of this one, by the priorities of the last
+    period."""
     jobs, settings = replay.engine.jobs, replay.engine.site.settings
     if first < 0 or jobs.priority[first] >= 0 or jobs.priority[second] >= 0:
         return OTHER
     if settings.basic > 0:
         return EARLIER
-    _weigh(replay, ahead, first)
-    _weigh(replay, ahead, second)
+    _weigh(replay, ahead, first, ahead.partition[second])
+    _weigh(replay, ahead, second, ahead.partition[second])
     parts = ahead.parts
     leading, most, total = EARLIER, 0.0, 0.0
     for factor in range(_WHOLE):
@@ -79,16 +80,16 @@ def leading_factor(replay, ahead, first, second):
 
 
 @referring
-def _weigh(replay, ahead, job):
-    if ahead.weighed[job] != replay.clock[LAST_PERIOD]:
-        _weigh_again(replay, ahead, job)
+def _weigh(replay, ahead, job, partition):
+    if ahead.weighed[job, 0] != replay.clock[LAST_PERIOD] or ahead.weighed[job, 1] != partition:
+        _weigh_again(replay, ahead, job, partition)
 
 
 @referring_apart
-def _weigh_again(replay, ahead, job):
+def _weigh_again(replay, ahead, job, partition):
     """What each factor adds to the priority of a job, and all of it."""
     rules, statics, fair, jobs = replay.rules, replay.statics, replay.fair, replay.engine.jobs
-    parts, partition, owner, now = ahead.parts, ahead.partition[job], fair.owner[job], replay.clock[LAST_PERIOD]
+    parts, owner, now = ahead.parts, fair.owner[job], replay.clock[LAST_PERIOD]
     since = replay.eligible[job]
     age = max(now - since, 0) if since >= 0 else np.int64(0)
     parts[job, AGE] = rules.age * min(1.0, age / rules.most_age) if rules.most_age > 0 else 0.0
@@ -97,7 +98,8 @@ def _weigh_again(replay, ahead, job):
     parts[job, PARTITION] = rules.partition * statics.partition[partition]
     parts[job, QOS] = rules.qos * statics.qos[jobs.qos[job]] if jobs.qos[job] >= 0 else 0.0
     parts[job, _WHOLE] = job_priority(replay.engine, rules, statics, fair, (job, partition), age)
-    ahead.weighed[job] = now
+    ahead.weighed[job, 0] = now
+    ahead.weighed[job, 1] = partition
 
 
 @referring
@@ -130,6 +132,9 @@ def count_behind(replay, waits, job, now, first_factor):
     ahead = waits.ahead
     place = ahead.place[job]
     length = ahead.length[place]
+    noted = ahead.since[place, ahead.begun[job]] if length > ahead.begun[job] else now
+    if noted > waits.since[job]:  # as a task of an array whose head was looked at
+        waits.seconds[job, first_factor + OTHER] += noted - waits.since[job]
     for k in range(ahead.begun[job], length):
         until = ahead.since[place, k + 1] if k + 1 < length else now
         seconds = until - max(ahead.since[place, k], waits.since[job])

@@ -87,6 +87,7 @@ def follow_schedule(
     """What kept the jobs of a schedule, second by second: the seconds of a job add up to its wait. moments: ascending, at which all that is
     kept is written down. hours: of each gate of the cluster, when it closes and opens in turns; gates without them stay open. limits: of
     the jobs, None for those that Slurm makes of the description."""
+    given = given._replace(left=np.maximum(given.left, requests.submit))
     runtime = np.where(given.start >= 0, np.maximum(given.end - given.start, 0), 0)
     replay = new_replay(description, arrays, requests, runtime, Phases())
     if limits is not None:
@@ -172,7 +173,6 @@ def _follow(replay, waits, given, leaving, patience):
             replay.eligible[job] = eligible_from(replay, job, now)
             queue_up(replay, job, now)
             begin_to_wait(replay, waits, job, now)
-            drops = drops or given.left[job] < now
         before = place
         while place < len(order) and given.left[order[place]] <= now:
             cease_to_wait(replay, waits, order[place], now, patience)

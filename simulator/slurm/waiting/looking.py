@@ -39,18 +39,20 @@ def look_at_waiting(replay, waits, number, now, patience):
     begin_rows(replay, now)
     for place in range(len(left)):
         left[place] = waits.unheld[place]
-    row, kept, other = 0, np.int64(BEHIND), np.int64(NOT_GIVEN)
+    row, kept, other, is_judged = 0, np.int64(BEHIND), np.int64(NOT_GIVEN), False
     waits.seen[1, 0] = 0
     waits.room[:, 0] = -1
     while _is_open(engine, left) and fill_rows(replay, now):
         while row < waiting.length[0]:
             job, partition = waiting.job[row], waiting.partition[row]
-            if not waiting.goes_on[row]:
-                kept, other = _keeps_row(replay, waits, job, partition, now, patience)
+            is_judged = is_judged and waiting.goes_on[row]
             while job >= 0:
                 if waits.before[job] < 0:
                     left[kind_of(engine, job, partition)] -= 1
-                    if kept == PACE and (waiting.goes_on[row] or job != waiting.job[row]):  # its head has taken room
+                    if not is_judged:
+                        kept, other = _keeps_row(replay, waits, job, partition, now, patience)
+                        is_judged = True
+                    elif kept == PACE:  # the task before has taken room
                         kept, other = _takes_room(replay, waits, job, partition, now, patience)
                     if waits.looked[job] < number:
                         waits.looked[job] = number
@@ -101,11 +103,11 @@ def _leave_behind(replay, waits, number, now, patience):
 
 @referring
 def _keeps_row(replay, waits, job, partition, now, patience):
-    """What keeps the first waiting task of a row, and the other job or the slot of the limit. BEHIND where others have closed its place,
-    and where the job is kept before anybody looks for nodes."""
+    """What keeps the first task of a row that nothing keeps before, and the other job or the slot of the limit. BEHIND where others have
+    closed its place."""
     engine, scratch = replay.engine, replay.engine.scratch
     none, place = np.int64(NOT_GIVEN), kind_of(engine, job, partition)
-    if waits.before[job] >= 0 or is_place_closed(engine.scratch, place):
+    if is_place_closed(engine.scratch, place):
         return np.int64(BEHIND), none
     if _surely_fits(engine, waits, job, partition, now):
         return _takes_room(replay, waits, job, partition, now, patience)

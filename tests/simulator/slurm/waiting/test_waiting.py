@@ -277,6 +277,27 @@ def test_a_job_that_fits_and_never_starts_takes_nothing_from_others() -> None:
     assert set(seconds_of(kept, 2)) >= {"unknown"} and seconds_of(kept, 0)["unknown"] > 4000
 
 
+def test_a_job_whose_limit_is_let_go_is_judged_again() -> None:
+    asked = [*[replace(ONE, qos="few", tasks=1)] * 2, replace(ONE, tasks=15, min_nodes=4, max_nodes=4)]
+    kept = kept_of(
+        [replace(FULL, submit_s=100) if k == 2 else one for k, one in enumerate(asked)],
+        [(0, 100), (300, 400), (100, 300)],
+    )
+    assert seconds_of(kept, 1) == {"limit": 100, "cores": 200}
+
+
+def test_a_job_that_one_look_comes_to_and_the_next_one_does_not_is_behind() -> None:
+    asked = [FOLLOWED, replace(FOLLOWED, submit_s=5), replace(FULL, submit_s=15, priority=1 << 40)]
+    kept = kept_of(asked, [(0, 1000), (1100, 1200), (1000, 1100)])
+    assert seconds_of(kept, 1) == {"pace": 10, "behind_other": 985, "cores": 100}
+
+
+def test_the_factor_is_that_of_the_partition_of_the_job_that_waits() -> None:
+    asked = [FULL, replace(FULL, submit_s=10, partitions=("all", "whole")), replace(FOLLOWED, submit_s=20)]
+    kept = kept_of(asked, [(0, 500), (500, 900), (900, 950)])
+    assert seconds_of(kept, 2) == {"behind_earlier": 480, "cores": 400}
+
+
 def test_a_job_is_judged_by_what_has_started_in_its_second() -> None:
     asked = [replace(ONE, qos="few", submit_s=second) for second in (0, 10, 100)]  # one job of `few` at a time
     assert seconds_of(kept_of(asked, [(0, 100), (100, 200), (200, 300)]), 2) == {"limit": 100}
@@ -310,5 +331,6 @@ def test_what_keeps_a_job_before_nodes_is_the_same_if_all_are_judged_at_every_se
         for hours in ((), every_second)
     ]
     before_nodes = [DEPENDENCY, BEGIN_TIME, HELD, ARRAY_LIMIT, LICENCES]
+    assert (seconds[0].sum(axis=1) == np.maximum(given.left - jobs.submit, 0)).all()
     assert (seconds[0].sum(axis=1) == seconds[1].sum(axis=1)).all()
     assert (seconds[0][:, before_nodes] == seconds[1][:, before_nodes]).all()
