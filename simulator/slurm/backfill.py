@@ -117,7 +117,9 @@ def cycle_down(engine, waiting, decisions, now):
 @referring_apart
 def consider(engine, decisions, job, partition, now, plannable):
     """Starts one job, or plans it if it is plannable. Returns STARTED, PLANNED or NEITHER, which is also noted."""
-    kind, start, end, chosen = _place(engine, job, partition, now, plannable)
+    kind, start, end, chosen = NEITHER, 0, 0, 0
+    if not lacks_licences(engine, job) and not _is_kept_by_limit(engine, job, partition):
+        kind, start, end, chosen = _place(engine, job, partition, now, plannable)
     row = decisions.length[0]
     decisions.job[row] = job
     decisions.kind[row] = kind
@@ -137,17 +139,11 @@ def _place(engine, job, partition, now, plannable):
     site, scratch, plans = engine.site, engine.scratch, engine.plans
     limit = job_limit(engine, job, partition)
     step = site.settings.resolution
-    if lacks_licences(engine, job):
-        return NEITHER, 0, 0, 0
     least_nodes = engine.jobs.min_nodes[job]
     shape = kept_shape(engine, job, partition)
     # a job that may preempt others can start before any job ends, and a test for GPUs leaves its marks
     may_free = may_preempt(engine, job, partition) or may_suspend(engine, partition)
     may_pass_over = wants_gpus(engine.jobs, job) == 0 and not may_free
-    # one that could start would take back the marks, and one with whole nodes weighs more from its first test on
-    leaves_traces = scratch.marked[0] > 0 or _may_hold_whole_nodes(engine, job)
-    if may_pass_over and not leaves_traces and site.settings.stops_at_limit == 0 and is_over_anywhere(engine, job):
-        return NEITHER, 0, 0, 0
     _begin_with(site, scratch, partition, engine.jobs.features[job], now)
     least = least_end(engine, scratch.base, shape, least_nodes) if may_pass_over else now
     time = now
@@ -200,12 +196,17 @@ def _place(engine, job, partition, now, plannable):
 
 
 @referring
-def _may_hold_whole_nodes(engine, job):
-    """Whether the job has its nodes for itself in some partition of its own."""
+def _is_kept_by_limit(engine, job, partition):
+    """Whether a limit keeps the job on whatever nodes, and a look for nodes would change nothing. One that could start would take back the
+    marks of tests for GPUs, and one with whole nodes weighs more from its first test on."""
     jobs, holds = engine.jobs, engine.jobs.exclusive[job] > 0
     for k in range(jobs.partitions.shape[1]):
         holds = holds or (jobs.partitions[job, k] >= 0 and engine.site.partition_exclusive[jobs.partitions[job, k]] > 0)
-    return holds
+    if holds or engine.scratch.marked[0] > 0 or engine.site.settings.stops_at_limit > 0:
+        return False
+    if may_preempt(engine, job, partition) or may_suspend(engine, partition):
+        return False
+    return is_over_anywhere(engine, job)
 
 
 @referring

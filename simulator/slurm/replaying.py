@@ -182,8 +182,7 @@ def new_replay(
     limits = limits_of(description, jobs, arrays.gpu_types)
     preemption = preemption_of(description, len(jobs.submit))
     engine = idle_engine(slurm_site_of(arrays, settings), jobs, limits, preemption)
-    num_jobs, num_nodes = len(jobs.submit), arrays.num_nodes
-    rows = num_jobs * jobs.partitions.shape[1]
+    num_jobs, rows = len(jobs.submit), jobs.partitions.size
     running, first = begins or (0, int(jobs.submit.min()) if num_jobs else 0)
     rules = priority_rules(description.scheduler)
     clock = _first_clock(settings, rules.period, phases, first)
@@ -193,7 +192,7 @@ def new_replay(
     return Replay(
         engine=engine,
         waiting=_waiting(rows, arrays, jobs),
-        decisions=_decisions(rows + settings.array_plans + 1, num_nodes),
+        decisions=_decisions(rows + settings.array_plans + 1, arrays.num_nodes),
         rules=rules,
         statics=static_factors(arrays, description.scheduler),
         fair=fair_shares(arrays, jobs),

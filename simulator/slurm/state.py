@@ -257,7 +257,14 @@ def idle_engine(site: SlurmSite, jobs: Requests, limits: Limits, preemption: Pre
         rows=zeros(1, np.int64),
         changes=zeros(1, np.int64),
     )
-    scratch = Workspace(
+    scratch = _workspace(site, num_jobs)
+    shapes = _shapes(jobs, num_nodes)
+    return Engine(site, jobs, limits, _all_free(site), running, plans, shapes, scratch, preemption)
+
+
+def _workspace(site: SlurmSite, num_jobs: int) -> Workspace:
+    num_nodes, zeros = len(site.cpus), np.zeros
+    return Workspace(
         trial=_all_free(site),
         allowed=zeros(num_nodes, np.bool_),
         base=zeros(num_nodes, np.bool_),
@@ -275,8 +282,6 @@ def idle_engine(site: SlurmSite, jobs: Requests, limits: Limits, preemption: Pre
         failed_reservation=zeros(len(site.reservation_times), np.bool_),
         tested=zeros(num_jobs, np.bool_),
     )
-    shapes = _shapes(jobs, num_nodes)
-    return Engine(site, jobs, limits, _all_free(site), running, plans, shapes, scratch, preemption)
 
 
 def _shapes(jobs: Requests, num_nodes: int) -> Shapes:

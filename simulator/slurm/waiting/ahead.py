@@ -26,7 +26,7 @@ MOST_FIRST = 256
 """So many jobs in a row are noted as the first ones of a partition."""
 
 
-class Ahead(NamedTuple):
+class FirstJobs(NamedTuple):
     """The jobs that were the first of each place, a partition or a reservation, since priorities were renewed.
 
     length: how many. job: who. since: seconds. begun: of each job, the place in that list from which on its wait is to be counted. place,
@@ -43,9 +43,9 @@ class Ahead(NamedTuple):
     weighed: IntArray  # (jobs, 2)
 
 
-def nobody_ahead(num_jobs: int, num_places: int) -> Ahead:
+def nobody_ahead(num_jobs: int, num_places: int) -> FirstJobs:
     """Nobody waits."""
-    return Ahead(
+    return FirstJobs(
         length=np.zeros(num_places, dtype=np.int64),
         job=np.zeros((num_places, MOST_FIRST), dtype=np.int64),
         since=np.zeros((num_places, MOST_FIRST), dtype=np.int64),

@@ -87,7 +87,7 @@ def follow_schedule(
     """What kept the jobs of a schedule, second by second: the seconds of a job add up to its wait. moments: ascending, at which all that is
     kept is written down. hours: of each gate of the cluster, when it closes and opens in turns; gates without them stay open. limits: of
     the jobs, None for those that Slurm makes of the description."""
-    given = given._replace(left=np.maximum(given.left, requests.submit))
+    requests = requests._replace(submit=np.minimum(requests.submit, given.left))  # no job starts before it is there
     runtime = np.where(given.start >= 0, np.maximum(given.end - given.start, 0), 0)
     replay = new_replay(description, arrays, requests, runtime, Phases())
     if limits is not None:

@@ -110,7 +110,7 @@ def cease_to_wait(replay, waits, job, now, patience):
 
 
 @referring_apart
-def judge(replay, waits, job, now, patience):
+def judge_before(replay, waits, job, now, patience):
     """What keeps the job before anybody looks for nodes. If that is nothing, it is behind others until a look at the queue says more."""
     old = waits.before[job]
     kept, other = _keeps_before(replay, waits, job, now)
@@ -166,17 +166,17 @@ def judge_changed(replay, waits, number, all_changed, now, patience):
         job = replay.kept[k]
         if waits.kept[job] >= 0:
             replay.eligible[job] = eligible_from(replay, job, now)
-            judge(replay, waits, job, now, patience)
+            judge_before(replay, waits, job, now, patience)
     if all_changed:
         for k in range(clock[PENDING]):
-            judge(replay, waits, replay.pending[k, 0], now, patience)
+            judge_before(replay, waits, replay.pending[k, 0], now, patience)
     _judge_chains(replay, waits, number, now, patience)
     left = 0
     for k in range(1, waits.often[0] + 1):
         job = waits.often[k]
         if waits.kept[job] == NOT_GIVEN:
             continue
-        judge(replay, waits, job, now, patience)
+        judge_before(replay, waits, job, now, patience)
         if _is_licensed(replay.engine.jobs, job):
             left += 1
             waits.often[left] = job
@@ -220,7 +220,7 @@ def _judge_chain(replay, waits, chain, now, patience):
     job, newer = chains.newest[chain], np.int64(NOT_GIVEN)
     while job >= 0:
         if waits.kept[job] != NOT_GIVEN:
-            judge(replay, waits, job, now, patience)
+            judge_before(replay, waits, job, now, patience)
             newer = job
         elif newer >= 0:
             chains.older[newer] = chains.older[job]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from simulator.cluster.requests import NOT_GIVEN, Requests
 from simulator.jobs.waits import KeptCodes, kept_columns
 from simulator.slurm.state import Limits
-from simulator.slurm.waiting.ahead import EARLIER, Ahead, nobody_ahead
+from simulator.slurm.waiting.ahead import EARLIER, FirstJobs, nobody_ahead
 from simulator.slurm.waiting.missing import CORES
 
 IntArray = NDArray[np.int64]
@@ -82,7 +82,7 @@ class Waits(NamedTuple):
     looked: IntArray  # (jobs,)
     seen: IntArray  # (2, jobs + 1)
     often: IntArray  # (jobs + 1,)
-    ahead: Ahead
+    ahead: FirstJobs
     chains: Chains
     room: IntArray  # (partitions, 2)
     request: IntArray  # (jobs,)
